@@ -81,7 +81,7 @@ int address_listen(struct address *address, int *ret_fd, struct err *err)
     if (bind(fd, (const struct sockaddr *) &address->at, address->len) < 0 ||
         listen(fd, BACKLOG) < 0)
         return errno == EADDRINUSE
-                   ? err_set(err, ERR_STATE, "port taken: another program listens on %s", text)
+                   ? err_set(err, ERR_STATE, "port in use: another program listens on %s", text)
                    : err_sys(err, errno, "listen on %s", text);
     address->len = sizeof address->at;
     if (getsockname(fd, (struct sockaddr *) &address->at, &address->len) < 0)

@@ -2,7 +2,7 @@
  *
  * An emitter, not a tree: nothing is allocated and nothing is kept. Keys are given inside objects
  * and NULL elsewhere; a call that does not fit where it stands, or nests too deep, marks the
- * writer as bad and writes nothing more, and json_finish says so. Texts may hold any bytes:
+ * writer as bad and writes nothing more, and json_out_finish says so. Texts may hold any bytes:
  * controls are escaped, and what is no UTF-8 becomes U+FFFD. */
 #ifndef COVE_BASE_JSON_H
 #define COVE_BASE_JSON_H
@@ -18,7 +18,7 @@ struct json_out {
     unsigned depth;
     uint64_t is_object; /* bit n: level n is an object, else an array */
     uint64_t has_items; /* bit n: level n needs a comma before its next item */
-    bool one_line;      /* set behind json_init: no line breaks inside, for NDJSON */
+    bool one_line;      /* set behind json_out_init: no line breaks inside, for NDJSON */
     bool bad;
 };
 

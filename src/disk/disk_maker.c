@@ -266,7 +266,7 @@ int disk_maker_loop(int dev_fd, int control_fd, int image, bool read_only, struc
         if (errno != EBUSY && guess < 0)
             return err_sys(err, errno, "configure %s", name);
     }
-    return err_set(err, ERR_TOO_MANY, "loop devices are taken faster than they are made");
+    return err_set(err, ERR_TOO_MANY, "no free loop device: other programs use new ones at once");
 }
 
 /* The first writes to a fresh ext4 wait for its bitmaps and inode tables to be read: do it here, where

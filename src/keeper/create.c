@@ -138,7 +138,7 @@ static int check_names(struct keeper *k, const struct keeper_request *r, struct 
     if (sandbox_find(k, r->sandbox) || sandbox_has_cgroup(k, r->sandbox))
         return err_set(err, ERR_NAME_TAKEN, "there is a sandbox '%s' already", r->sandbox);
     if (r->name[0] && sandbox_find(k, r->name))
-        return err_set(err, ERR_NAME_TAKEN, "the name '%s' is taken", r->name);
+        return err_set(err, ERR_NAME_TAKEN, "the name '%s' is in use", r->name);
     return check_count(k, r, err);
 }
 

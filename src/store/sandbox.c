@@ -160,7 +160,7 @@ static int add(struct db *db, void *arg, struct err *err)
                       : err_set(err, ERR_EXISTS, "there is a sandbox for this idempotency key");
     rc = taken(db, SQL_SANDBOX_BY_NAME, s->name, s->tenant, err);
     if (rc != 0)
-        return rc < 0 ? -1 : err_set(err, ERR_NAME_TAKEN, "the name '%s' is taken", s->name);
+        return rc < 0 ? -1 : err_set(err, ERR_NAME_TAKEN, "the name '%s' is in use", s->name);
     if (tenant_read(db, s->tenant, &tenant, err) < 0 || usage_read(db, s->tenant, &used, err) < 0 ||
         store_quotas_allow(&tenant.quotas, &used, &more, err) < 0)
         return -1;

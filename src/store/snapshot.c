@@ -45,7 +45,7 @@ static int add(struct db *db, void *arg, struct err *err)
     int rc = find_name(db, s, err);
 
     if (rc != 0)
-        return rc < 0 ? -1 : err_set(err, ERR_NAME_TAKEN, "the name '%s' is taken", s->name);
+        return rc < 0 ? -1 : err_set(err, ERR_NAME_TAKEN, "the name '%s' is in use", s->name);
     if ((s->env || s->network) &&
         db_run(db, err, SQL_SNAPSHOT_KEEP, "ttt", s->id, s->env, s->network) < 0)
         return -1;

@@ -344,7 +344,7 @@ same("the old list has those that run", [i for n, i in enumerate(ids[::-1]) if 2
      [s["sandboxID"] for s in ask("GET", "/sandboxes").json])
 entry = ask("GET", "/v2/sandboxes?limit=1").json[0]
 same("an entry has these fields and no token",
-     ["alias", "clientID", "cpuCount", "diskSizeMB", "endAt", "envdVersion", "memoryMB", "metadata", "sandboxID",
+     ["alias", "clientID", "cpuCount", "diskSizeMB", "endAt", "envdVersion", "isolation", "memoryMB", "metadata", "sandboxID",
       "startedAt", "state", "templateID"], sorted(entry))
 ask("DELETE", "/sandboxes/" + other.json["sandboxID"], key=OTHER_KEY)
 kill(*boxes[2:])

@@ -2832,11 +2832,11 @@ export interface components {
             arguments?: Record<string, never>;
             /** @description another name of arguments */
             input?: Record<string, never>;
-            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
+            /** @description id or name of the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
         };
         ToolBash: {
-            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
+            /** @description id or name of the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
             /** @description the command to run; may be absent with restart */
             command?: string;
@@ -2884,7 +2884,7 @@ export interface components {
             dangerouslyDisableSandbox?: unknown;
         };
         ToolRead: {
-            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
+            /** @description id or name of the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
             /** @description the file to read */
             file_path?: string;
@@ -2914,7 +2914,7 @@ export interface components {
             allow_large?: unknown;
         };
         ToolWrite: {
-            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
+            /** @description id or name of the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
             /** @description the file to write; missing directories are made */
             file_path?: string;
@@ -2930,7 +2930,7 @@ export interface components {
             encoding?: "utf-8" | "base64";
         };
         ToolGrep: {
-            /** @description the sandbox to work in (default: your own, which is made when it is needed) */
+            /** @description id or name of the sandbox to work in (default: your own, which is made when it is needed) */
             sandbox_id?: string;
             /** @description regular expression to search for */
             pattern?: string;
@@ -3116,6 +3116,7 @@ export interface components {
             sandbox_id: string;
             template?: string;
             status: string;
+            isolation?: string;
             default?: boolean;
             created_ms?: number;
             deadline_ms?: number;

@@ -23,7 +23,7 @@ struct audit_values {
 /* clang-format off */
 #define FILTERS \
     { 0, "tenant",  OPTION_TEXT,     AT(tenant),   "NAME",   COMPLETE_NONE, "of this tenant only" }, \
-    { 0, "sandbox", OPTION_TEXT,     AT(sandbox),  "ID",     COMPLETE_SANDBOX, "of this sandbox only" }, \
+    { 0, "sandbox", OPTION_TEXT,     AT(sandbox),  "SANDBOX", COMPLETE_SANDBOX, "of this sandbox only: its id, or its name while it exists" }, \
     { 0, "action",  OPTION_TEXT,     AT(action),   "ACTION", COMPLETE_NONE, "exec.run …, or all of a kind: 'exec.'" }, \
     { 0, "outcome", OPTION_TEXT,     AT(outcome),  "WORD",   COMPLETE_NONE, "ok, permission_denied, too_many …" }, \
     { 0, "since",   OPTION_DURATION, AT(since_ms), "TIME",   COMPLETE_NONE, "not older than 1h, 7d …" }

@@ -10,10 +10,13 @@
 #include <string.h>
 
 #define WORDS_MAX 4096
+#define PS_WORD   "keeper-ps"
+#define KILL_WORD "keeper-kill"
 
 int host_become(char *const *words)
 {
     char path[PATH_MAX], *argv[WORDS_MAX + 2] = { (char[]){ "cove" } };
+    const char *verb = words[0] ? words[0] : "";
     struct err err;
     size_t n = 0;
 
@@ -25,8 +28,10 @@ int host_become(char *const *words)
     if (program_find("cove-host", path, sizeof path, &err) < 0) {
         (void) err_set(
             &err, ERR_UNAVAILABLE,
-            "'%.40s' is about a host that runs cove, and this one has the command line only",
-            words[0] ? words[0] : "");
+            "'%s' is about a host that runs cove, and this one has the command line only",
+            strcmp(verb, PS_WORD) == 0     ? "ps --keeper"
+            : strcmp(verb, KILL_WORD) == 0 ? "kill --keeper"
+                                           : verb);
         return report_error(&err);
     }
     (void) execv(path, argv);
@@ -45,7 +50,7 @@ static int refuse_elsewhere(const char *verb)
 
 int host_ps(bool json, bool quiet)
 {
-    char *words[] = { (char[]){ "keeper-ps" },
+    char *words[] = { (char[]){ PS_WORD },
                       json    ? (char[]){ "--json" }
                       : quiet ? (char[]){ "-q" }
                               : NULL,
@@ -56,7 +61,7 @@ int host_ps(bool json, bool quiet)
 
 int host_kill(const char *verb, bool all, bool running, char **names, int count)
 {
-    char *words[WORDS_MAX + 1] = { (char[]){ "keeper-kill" } };
+    char *words[WORDS_MAX + 1] = { (char[]){ KILL_WORD } };
     char all_word[] = "--all",
          running_word[] = "--running"; /* not literals in the branches, whose life ends there */
     size_t n = 1;

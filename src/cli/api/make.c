@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "base/parse.h"
+#include "cli/api/network_rules.h"
 #include "cli/api/server.h"
 
 #include <stdlib.h>
@@ -53,24 +54,42 @@ static int put_texts(json_t *object, const char *option, const char *name,
     return 0;
 }
 
-/* NETWORK[:NAME] */
-static void put_joins(json_t *network, const struct option_list *list)
+/* NETWORK[:NAME[:PORT,PORT…]]; an empty NAME is none. */
+static int put_join(json_t *array, const char *text, struct err *err)
+{
+    const char *name = strchr(text, ':'), *ports = name ? strchr(name + 1, ':') : NULL;
+    size_t len = name ? (size_t) (name - text) : strlen(text), name_len = 0;
+    json_t *join = json_pack("{s:s%}", "network", text, len), *list = json_array();
+
+    if (name)
+        name_len = ports ? (size_t) (ports - name) - 1 : strlen(name + 1);
+    if (join && name_len > 0)
+        put(join, "alias", json_stringn(name + 1, name_len));
+    if (join && ports)
+        put(join, "ports", json_incref(list));
+    if (!join || (name_len > 0 && !json_object_get(join, "alias")))
+        err_set(err, ERR_INVALID, "--join: not UTF-8");
+    else if (!ports || network_ports_put("join", ports + 1, list, err) == 0) {
+        json_decref(list);
+        return json_array_append_new(array, join);
+    }
+    json_decref(list);
+    json_decref(join);
+    return -1;
+}
+
+static int put_joins(json_t *network, const struct option_list *list, struct err *err)
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; i < list->count; i++) {
-        const char *colon = strchr(list->items[i], ':');
-        size_t len = colon ? (size_t) (colon - list->items[i]) : strlen(list->items[i]);
-        json_t *join = json_pack("{s:s%}", "network", list->items[i], len);
-
-        if (colon)
-            put_text(join, "name", colon + 1);
-        (void) json_array_append_new(array, join);
-    }
     if (list->count > 0)
         put(network, "join", array);
     else
         json_decref(array);
+    for (size_t i = 0; i < list->count; i++)
+        if (put_join(array, list->items[i], err) < 0)
+            return -1;
+    return 0;
 }
 
 static int put_network(json_t *body, const struct make_options *o, struct err *err)
@@ -80,11 +99,12 @@ static int put_network(json_t *body, const struct make_options *o, struct err *e
     put_text(network, "mode", o->network);
     if (put_texts(network, "allow", "allow", &o->allow, err) < 0 ||
         put_texts(network, "deny", "deny", &o->deny, err) < 0 ||
-        put_texts(network, "secret", "secrets", &o->secrets, err) < 0) {
+        put_texts(network, "secret", "secrets", &o->secrets, err) < 0 ||
+        network_proxy_put(o->proxy, o->proxy_login, network, err) < 0 ||
+        put_joins(network, &o->joins, err) < 0) {
         json_decref(network);
         return -1;
     }
-    put_joins(network, &o->joins);
     if (json_object_size(network) > 0)
         put(body, "network", network);
     else

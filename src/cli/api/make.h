@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 struct make_options {
-    const char *template, *name, *snapshot, *isolation, *network, *on_timeout, *idempotency_key,
-        *mask_host;
+    const char *template, *name, *snapshot, *isolation, *network, *proxy, *proxy_login, *on_timeout,
+        *idempotency_key, *mask_host;
     bool root, no_memory, auto_resume, preview_public, preview_resume;
     struct option_list volumes, allow, deny, secrets, joins, metadata;
     const char *lifetime, *idle_pause, *idle_disk; /* durations */
@@ -26,13 +26,15 @@ struct make_options {
     MAKE_ROW(type, m, 0,   "no-memory",   OPTION_FLAG, no_memory, NULL, COMPLETE_NONE, "of a snapshot only the files; it starts again"), \
     MAKE_ROW(type, m, 0,   "name",        OPTION_TEXT, name, "NAME", COMPLETE_NONE, "a name for it, beside its id"), \
     MAKE_ROW(type, m, 0,   "root",        OPTION_FLAG, root, NULL, COMPLETE_NONE, "allow the sandbox's own root inside (sudo, apt)"), \
-    MAKE_ROW(type, m, 0,   "isolation",   OPTION_TEXT, isolation, "KIND", COMPLETE_NONE, "what isolates it: jail, gvisor"), \
+    MAKE_ROW(type, m, 0,   "isolation",   OPTION_TEXT, isolation, "KIND", COMPLETE_NONE, "what isolates it: jail, gvisor, vm"), \
     MAKE_ROW(type, m, 'v', "volume",      OPTION_LIST, volumes, "NAME:DIR", COMPLETE_NONE, "mount a volume there; NAME:DIR:ro to read only (repeatable)"), \
     MAKE_ROW(type, m, 0,   "network",     OPTION_TEXT, network, "MODE", COMPLETE_NONE, "what it may reach: off, public, or rules alone"), \
     MAKE_ROW(type, m, 0,   "allow",       OPTION_LIST, allow, "RULE", COMPLETE_NONE, "a name, address or range with a port that it may reach (repeatable)"), \
     MAKE_ROW(type, m, 0,   "deny",        OPTION_LIST, deny, "RULE", COMPLETE_NONE, "one that it may not reach (repeatable)"), \
+    MAKE_ROW(type, m, 0,   "proxy",       OPTION_TEXT, proxy, "URL", COMPLETE_NONE, "http://HOST:PORT or socks5://HOST:PORT that its connections go through"), \
+    MAKE_ROW(type, m, 0,   "proxy-login", OPTION_TEXT, proxy_login, "FILE", COMPLETE_FILE, "user and password of the proxy: user:password in one line; -: stdin"), \
     MAKE_ROW(type, m, 0,   "secret",      OPTION_LIST, secrets, "NAME", COMPLETE_NONE, "a secret that it uses and never sees (repeatable)"), \
-    MAKE_ROW(type, m, 0,   "join",        OPTION_LIST, joins, "NET[:NAME]", COMPLETE_NONE, "a private network to be in, and the name there (repeatable)"), \
+    MAKE_ROW(type, m, 0,   "join",        OPTION_LIST, joins, "NET[:NAME[:PORTS]]", COMPLETE_NONE, "a private network to be in, the name there, ports that the others may reach (repeatable)"), \
     MAKE_ROW(type, m, 0,   "metadata",    OPTION_LIST, metadata, "KEY=VAL", COMPLETE_NONE, "a note that lists show and filters find (repeatable)"), \
     MAKE_ROW(type, m, 0,   "lifetime",    OPTION_TEXT, lifetime, "TIME", COMPLETE_NONE, "how long a sandbox that stays may exist"), \
     MAKE_ROW(type, m, 0,   "on-timeout",  OPTION_TEXT, on_timeout, "WHAT", COMPLETE_NONE, "at its deadline: kill or pause (kill)"), \

@@ -1,5 +1,5 @@
 #include "base/own.h"
-#include "base/parse.h"
+#include "cli/api/network_rules.h"
 #include "cli/api/server.h"
 #include "cli/api/show.h"
 #include "cli/report.h"
@@ -103,23 +103,6 @@ static int network_rm(int argc, char **argv)
 
 /* ---- members ---- */
 
-/* "80,443" */
-static int add_ports(const char *text, json_t *ports, struct err *err)
-{
-    auto_free char *copy = strdup(text);
-    char *rest = copy, *one;
-
-    while (rest && (one = strsep(&rest, ","))) {
-        uint64_t port;
-
-        if (parse_u64(one, &port, err) < 0 || port < 1 || port > UINT16_MAX)
-            return err_set(err, ERR_INVALID, "--port: '%.20s': ports are numbers from 1 to 65535",
-                           one);
-        (void) json_array_append_new(ports, json_integer((json_int_t) port));
-    }
-    return 0;
-}
-
 static int join(const struct network_values *values, const char *network, const char *sandbox,
                 struct err *err)
 {
@@ -128,7 +111,7 @@ static int join(const struct network_values *values, const char *network, const 
            *body = json_pack("{s:o, s:s*}", "ports", ports, "alias", values->alias), *member = NULL;
 
     for (size_t i = 0; i < values->ports.count; i++)
-        if (add_ports(values->ports.items[i], ports, err) < 0) {
+        if (network_ports_put("port", values->ports.items[i], ports, err) < 0) {
             json_decref(body);
             return -1;
         }

@@ -1,6 +1,7 @@
 #include "cli/api/network_rules.h"
 
 #include "base/own.h"
+#include "base/parse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,21 +38,37 @@ static int put_login(const char *path, json_t *proxy, struct err *err)
     return r;
 }
 
-static int put_proxy(const struct network_rules *rules, json_t *network, struct err *err)
+int network_proxy_put(const char *proxy, const char *login, json_t *network, struct err *err)
 {
-    const char *address = rules->proxy ? strstr(rules->proxy, "://") : NULL;
-    json_t *proxy;
+    const char *address = proxy ? strstr(proxy, "://") : NULL;
+    json_t *json;
 
-    if (!rules->proxy)
-        return rules->login ? err_set(err, ERR_USAGE, "--proxy-login needs --proxy") : 0;
+    if (!proxy)
+        return login ? err_set(err, ERR_USAGE, "--proxy-login needs --proxy") : 0;
     if (!address)
         return err_set(err, ERR_INVALID,
                        "--proxy: http://HOST:PORT or socks5://HOST:PORT is needed");
-    proxy = json_pack("{s:s%, s:s}", "type", rules->proxy, (size_t) (address - rules->proxy),
-                      "address", address + 3);
-    if (!proxy || json_object_set_new(network, "proxy", proxy) < 0)
+    json =
+        json_pack("{s:s%, s:s}", "type", proxy, (size_t) (address - proxy), "address", address + 3);
+    if (!json || json_object_set_new(network, "proxy", json) < 0)
         return err_set(err, ERR_INVALID, "--proxy: not UTF-8");
-    return rules->login ? put_login(rules->login, proxy, err) : 0;
+    return login ? put_login(login, json, err) : 0;
+}
+
+int network_ports_put(const char *option, const char *text, json_t *ports, struct err *err)
+{
+    auto_free char *copy = strdup(text);
+    char *rest = copy, *one;
+
+    while (rest && (one = strsep(&rest, ","))) {
+        uint64_t port;
+
+        if (parse_u64(one, &port, err) < 0 || port < 1 || port > UINT16_MAX)
+            return err_set(err, ERR_INVALID, "--%s: '%.20s': ports are numbers from 1 to 65535",
+                           option, one);
+        (void) json_array_append_new(ports, json_integer((json_int_t) port));
+    }
+    return 0;
 }
 
 static int put_list(const char *name, const struct option_list *list, json_t *network,
@@ -83,5 +100,5 @@ int network_rules_put(const struct network_rules *rules, json_t *body, struct er
     return put_list("allow", &rules->allow, network, err) < 0 ||
                    put_list("deny", &rules->deny, network, err) < 0
                ? -1
-               : put_proxy(rules, network, err);
+               : network_proxy_put(rules->proxy, rules->login, network, err);
 }

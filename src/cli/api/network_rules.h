@@ -2,7 +2,7 @@
  *
  *   --network off|public|list|none   --allow RULE   --deny RULE   --proxy URL   --proxy-login FILE
  *
- * Callers: the verb tenant. The server checks what they say. */
+ * Callers: the verbs tenant and template; of the parts, make.c and the verb network. The server checks what they say. */
 #ifndef COVE_CLI_API_NETWORK_RULES_H
 #define COVE_CLI_API_NETWORK_RULES_H
 
@@ -27,5 +27,10 @@ struct network_rules {
 
 /* The field "network" of a body: an object, null for "none"; nothing was given: no field. */
 int network_rules_put(const struct network_rules *rules, json_t *body, struct err *err);
+
+/* The field "proxy" of a network; proxy NULL: no field. */
+int network_proxy_put(const char *proxy, const char *login, json_t *network, struct err *err);
+/* "80,443", added to an array of ports. */
+int network_ports_put(const char *option, const char *text, json_t *ports, struct err *err);
 
 #endif

@@ -450,8 +450,7 @@ static int enqueue(struct ops *ops, struct job *job, struct err *err)
         if (strcmp(j->record.id, job->record.id) == 0)
             r = err_set(err, ERR_STATE, "build is not in waiting state");
     if (r == 0 && tenant_jobs(ops->caller->tenant, false) >= BUILD_TENANT_QUEUE) {
-        r = err_set(err, ERR_TOO_MANY,
-                    "there are %d builds under way, as many as a tenant may have",
+        r = err_set(err, ERR_TOO_MANY, "too many builds at once: a tenant may have %d",
                     BUILD_TENANT_QUEUE);
         (void) caller_blame(ops->caller, NULL, "builds", "quota");
     }

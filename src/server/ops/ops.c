@@ -195,6 +195,11 @@ void ops_box_close(struct ops *ops, struct link *link, int result, const struct 
     app_link_give(ops->app, link, !broken);
 }
 
+bool ops_metadata_marked(const char *text)
+{
+    return strstr(text, "\"cove.") != NULL;
+}
+
 /* The user's own metadata: what is stored, without the notes, which go to ret->notes. */
 static void split_metadata(const char *stored, struct ops_sandbox *ret)
 {
@@ -202,8 +207,8 @@ static void split_metadata(const char *stored, struct ops_sandbox *ret)
     json_t *metadata;
     const char *notes;
 
-    if (!stored[0] || strcmp(stored, "{}") == 0) {
-        (void) strcpy(ret->metadata, "{}");
+    if (!ops_metadata_marked(stored)) {
+        (void) snprintf(ret->metadata, sizeof ret->metadata, "%s", stored[0] ? stored : "{}");
         return;
     }
     metadata = json_loads(stored, 0, NULL);
@@ -285,6 +290,17 @@ int ops_look(struct ops *ops, const struct store_sandbox *record, struct ops_san
         return -1;
     ops_view(record, kept.there || kept.saved ? &kept.sandbox : NULL, kept.saved, ret);
     return record->has_volumes ? ops_volumes_show(ops, ret, err) : 0;
+}
+
+int ops_sandbox_recorded(struct ops *ops, const char *sandbox, struct ops_sandbox *ret,
+                         struct err *err)
+{
+    struct store_sandbox record;
+
+    if (ops_find(ops, sandbox, &record, err) < 0)
+        return -1;
+    ops_view(&record, NULL, false, ret);
+    return 0;
 }
 
 int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *ret, struct err *err)

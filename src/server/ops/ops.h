@@ -139,6 +139,9 @@ struct ops_create {
 int ops_sandbox_create(struct ops *ops, const struct ops_create *create, struct ops_sandbox *ret,
                        struct err *err);
 int ops_sandbox_get(struct ops *ops, const char *sandbox, struct ops_sandbox *ret, struct err *err);
+/* By its record alone, for an operation that asks the keeper next: life, isolation and some limits are not known. */
+int ops_sandbox_recorded(struct ops *ops, const char *sandbox, struct ops_sandbox *ret,
+                         struct err *err);
 
 #define OPS_FILTER_META 16
 struct ops_filter {

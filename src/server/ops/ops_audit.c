@@ -26,9 +26,18 @@ static json_t *record_json(const struct audit_record *r)
 int ops_audit_page(struct ops *ops, const struct audit_filter *filter, struct audit_page *ret,
                    struct err *err)
 {
-    return ops_operator_only(ops, "audit.list", err) < 0
-               ? -1
-               : audit_page_as(ops->app, filter, record_json, ret, err);
+    const char *tenant = filter->tenant ? filter->tenant : ops->caller->tenant;
+    struct audit_filter of = *filter;
+    struct store_sandbox named;
+
+    if (ops_operator_only(ops, "audit.list", err) < 0)
+        return -1;
+    if (of.sandbox_id && !id_ok(of.sandbox_id)) { /* records have ids */
+        if (store_sandbox_find_name(ops->app->store, tenant, of.sandbox_id, &named, err) < 0)
+            return -1;
+        of.sandbox_id = named.id;
+    }
+    return audit_page_as(ops->app, &of, record_json, ret, err);
 }
 
 struct search {

@@ -113,10 +113,12 @@ static int check_create(struct ops *ops, const struct ops_create *create, uint64
 /* The metadata with the notes in it, as one text. */
 static int stored_metadata(const struct ops_create *create, char *out, size_t size, struct err *err)
 {
-    json_t *metadata = json_loads(create->metadata ? create->metadata : "{}", 0, NULL);
-    auto_free char *text = NULL;
+    const char *given = create->metadata ? create->metadata : "{}";
+    bool plain = !create->notes && !create->e2b && !create->root && !ops_metadata_marked(given);
+    auto_free char *text = plain ? strdup(given) : NULL;
+    json_t *metadata = plain ? NULL : json_loads(given, 0, NULL);
 
-    if (!json_is_object(metadata)) {
+    if (!plain && !json_is_object(metadata)) {
         json_decref(metadata);
         return err_set(err, ERR_INVALID, "metadata: not a JSON object");
     }
@@ -128,7 +130,8 @@ static int stored_metadata(const struct ops_create *create, char *out, size_t si
         (void) json_object_set_new(metadata, GATE_ROOT, json_true());
     else
         (void) json_object_del(metadata, GATE_ROOT);
-    text = json_dumps(metadata, JSON_COMPACT);
+    if (!plain)
+        text = json_dumps(metadata, JSON_COMPACT);
     json_decref(metadata);
     if (!text)
         return err_set(err, ERR_NO_MEMORY, "no memory for the metadata");

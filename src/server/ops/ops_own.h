@@ -10,6 +10,8 @@
 
 /* What a dialect keeps, in the record's metadata. */
 #define OPS_NOTES_KEY "cove.notes"
+/* Whether the text of metadata may have keys of ours in it: one that has none is stored and shown as it is, without a parse. */
+bool ops_metadata_marked(const char *text);
 
 /* The record of the caller's sandbox. */
 int ops_find(struct ops *ops, const char *sandbox, struct store_sandbox *ret, struct err *err);

@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "server/app/app.h"
+#include "server/ops/ops_own.h"
 #include "store/store.h"
 
 #include <pthread.h>
@@ -173,8 +174,10 @@ int ops_signed_find(struct caller *caller, ops_signed_fits *fits, void *context,
     return 1;
 }
 
-int ops_owner_identify(struct caller *caller, const char *sandbox, struct err *err)
+int ops_owner_get(struct caller *caller, const char *sandbox, struct ops_sandbox *ret,
+                  struct err *err)
 {
+    struct ops ops = ops_of(caller);
     struct store_sandbox record;
 
     if (store_sandbox_get(caller->app->store, NULL, sandbox, &record, err) < 0)
@@ -182,5 +185,5 @@ int ops_owner_identify(struct caller *caller, const char *sandbox, struct err *e
     (void) snprintf(caller->tenant, sizeof caller->tenant, "%s", record.tenant);
     caller->key_id[0] = '\0';
     caller->scope = SCOPE_RUN;
-    return 0;
+    return ops_look(&ops, &record, ret, err);
 }

@@ -21,8 +21,10 @@ int ops_signed_find(struct caller *caller, ops_signed_fits *fits, void *context,
                     char ret_id[ID_LEN + 1], struct err *err);
 
 /* The caller becomes the owner of the sandbox: for dialects that check a token of the sandbox
- * next. ERR_NO_SANDBOX. */
-int ops_owner_identify(struct caller *caller, const char *sandbox, struct err *err);
+ * next. *ret is the sandbox, by the same read of its record. ERR_NO_SANDBOX. */
+struct ops_sandbox;
+int ops_owner_get(struct caller *caller, const char *sandbox, struct ops_sandbox *ret,
+                  struct err *err);
 
 /* ---- pure, for tests: shares of time, in microseconds ---- */
 

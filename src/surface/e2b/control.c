@@ -63,4 +63,5 @@ const struct surface e2b_control = { .name = "e2b",
                                      .routes = control_routes,
                                      .route_count = ARRAY_LEN(control_routes),
                                      .slashes = true, /* team/template */
+                                     .settle = control_settle,
                                      .refuse = e2b_refuse };

@@ -14,6 +14,8 @@
 
 /* The sandbox of the route. "<id>-<client id>", as old SDKs say it, is its first part. */
 const char *control_id(struct exchange *x, char buffer[ID_LEN + 1]);
+/* A name, or the beginning of an id, becomes the id. What no sandbox is called is left for the handler to refuse. */
+int control_settle(struct exchange *x, struct err *err);
 /* The body's whole number of seconds, in milliseconds; absent: `default_ms`. One below `least_s` is refused with the
  * sentence that SDKs know, as is one beyond the configured greatest. */
 int control_timeout(struct exchange *x, const json_t *value, uint64_t least_s, uint64_t default_ms,

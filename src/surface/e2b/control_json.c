@@ -82,8 +82,6 @@ static void add_detail(struct exchange *x, json_t *json, const struct ops_sandbo
         (void) add_token(x, json, "envdAccessToken", token_access, sandbox->id, &ignored);
     (void) json_object_set_new(json, "allowInternetAccess",
                                notes.internet < 0 ? json_null() : json_boolean(notes.internet));
-    if (sandbox->isolation)
-        (void) json_object_set_new(json, "isolation", json_string(sandbox->isolation));
     (void) json_object_set_new(json, "network", control_network_json(x, sandbox->id, &notes));
     (void) json_object_set_new(
         json, "lifecycle",
@@ -113,6 +111,8 @@ json_t *control_sandbox_json(struct exchange *x, const struct ops_sandbox *s, bo
                   s->life == LIFE_PAUSED && !s->idle_paused ? "paused" : "running", "envdVersion",
                   E2B_ENVD_VERSION, "metadata", json_loads(s->metadata, 0, NULL));
 
+    if (json && s->isolation)
+        (void) json_object_set_new(json, "isolation", json_string(s->isolation));
     if (json && s->volume_count > 0)
         (void) json_object_set_new(json, "volumeMounts", mounts_json(s));
     if (json && detail)

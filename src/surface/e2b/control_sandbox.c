@@ -23,6 +23,21 @@ const char *control_id(struct exchange *x, char buffer[ID_LEN + 1])
     return buffer;
 }
 
+int control_settle(struct exchange *x, struct err *err)
+{
+    const char *given = exchange_param(x, "id");
+    struct ops ops = ops_of(exchange_caller(x));
+    char id[ID_LEN + 1], buffer[ID_LEN + 1];
+
+    if (!given[0] || id_ok(control_id(x, buffer)))
+        return 0;
+    if (ops_sandbox_resolve(&ops, given, id, err) < 0)
+        return err->kind == ERR_NO_SANDBOX ? 0 : -1;
+    return exchange_change_param(x, "id", id) < 0
+               ? err_set(err, ERR_NO_MEMORY, "no memory for an id")
+               : 0;
+}
+
 int control_timeout(struct exchange *x, const json_t *value, uint64_t least_s, uint64_t default_ms,
                     uint64_t *ret_ms, struct err *err)
 {

@@ -105,7 +105,6 @@ bool e2b_target(struct exchange *x, uint16_t *ret_port)
 int e2b_target_owner(struct exchange *x, struct ops_sandbox *ret, struct err *err)
 {
     const char *sandbox = exchange_param(x, "sandbox");
-    struct ops ops = ops_of(exchange_caller(x));
 
     if (exchange_param(x, "busy")[0])
         return err_set(err, ERR_TOO_MANY, "%s", exchange_param(x, "busy"));
@@ -114,13 +113,12 @@ int e2b_target_owner(struct exchange *x, struct ops_sandbox *ret, struct err *er
                 "invalid signature"); /* no sandbox has made this link, or it is gone */
         return exchange_blame_status(x, 401);
     }
-    if (!sandbox[0] || ops_owner_identify(exchange_caller(x), sandbox, err) < 0) {
-        err_set(err, ERR_NO_SANDBOX, "The sandbox was not found");
-        return exchange_blame_status(x, 502);
-    }
-    if (ops_sandbox_get(&ops, sandbox, ret, err) < 0)
-        return err->kind == ERR_NO_SANDBOX ? exchange_blame_status(x, 502) : -1;
-    return 0;
+    if (sandbox[0] && ops_owner_get(exchange_caller(x), sandbox, ret, err) == 0)
+        return 0;
+    if (sandbox[0] && err->kind != ERR_NO_SANDBOX)
+        return -1;
+    err_set(err, ERR_NO_SANDBOX, "The sandbox was not found");
+    return exchange_blame_status(x, 502);
 }
 
 int e2b_target_awake(struct exchange *x, struct ops_sandbox *sandbox, bool may_wake,

@@ -67,8 +67,10 @@ static int list(struct exchange *x, json_t *arguments, json_t **ret, struct err 
         page.count == 0 ? "There are no sandboxes. A call without a sandbox_id makes one." : "");
     for (size_t i = 0; i < page.count; i++) {
         box = &page.list[i];
-        (void) text_addf(&said, "%s %s, template %s%s%s\n", box->id, keeper_life_name(box->life),
-                         box->template, box->name[0] ? ", named " : "", box->name);
+        (void) text_addf(&said, "%s %s, template %s%s%s%s%s\n", box->id,
+                         keeper_life_name(box->life), box->template,
+                         box->isolation ? ", isolation " : "", box->isolation ? box->isolation : "",
+                         box->name[0] ? ", named " : "", box->name);
     }
     if (page.next)
         (void) text_addf(&said, "… and more, older ones\n");

@@ -219,7 +219,7 @@ struct execute {
 };
 
 /* clang-format off */
-#define SANDBOX_HELP "the sandbox to work in (default: your own, which is made when it is needed)"
+#define SANDBOX_HELP "id or name of the sandbox to work in (default: your own, which is made when it is needed)"
 static const struct form_field execute_rows[] = {
     { "tool_name", FORM_TEXT, .at = offsetof(struct execute, name), .most = 64, .help = "the name of a tool of GET /tools", .needed = true },
     { "tool", FORM_TEXT, .at = offsetof(struct execute, name), .most = 64 },

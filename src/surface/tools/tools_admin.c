@@ -16,12 +16,13 @@
 
 static json_t *box_json(const struct ops_sandbox *box)
 {
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:{s:f, s:I, s:I, s:I}}", "sandbox_id",
+    return json_pack("{s:s, s:s, s:s, s:s*, s:b, s:I, s:I, s:{s:f, s:I, s:I, s:I}}", "sandbox_id",
                      box->id, "template", box->template, "status", keeper_life_name(box->life),
-                     "default", strcmp(box->name, SESSION_NAME) == 0, "created_ms",
-                     (json_int_t) box->created_ms, "deadline_ms", (json_int_t) box->deadline_ms,
-                     "resource_limits", "cpu_cores", (double) box->limits.cpu_milli / 1000,
-                     "memory_mb", (json_int_t) (box->limits.memory_bytes >> 20), "disk_mb",
+                     "isolation", box->isolation, "default", strcmp(box->name, SESSION_NAME) == 0,
+                     "created_ms", (json_int_t) box->created_ms, "deadline_ms",
+                     (json_int_t) box->deadline_ms, "resource_limits", "cpu_cores",
+                     (double) box->limits.cpu_milli / 1000, "memory_mb",
+                     (json_int_t) (box->limits.memory_bytes >> 20), "disk_mb",
                      (json_int_t) (box->limits.disk_bytes >> 20), "max_processes",
                      (json_int_t) box->limits.processes);
 }

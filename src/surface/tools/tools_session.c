@@ -254,15 +254,17 @@ int session_find(struct ops *ops, const char *sandbox, struct session *ret, stru
 {
     struct tenant_entry *entry;
     struct ops_sandbox box;
+    char id[ID_LEN + 1];
     int r;
 
     if (sandbox) {
-        if (ops_sandbox_get(ops, sandbox, &box, err) < 0)
+        if (ops_sandbox_resolve(ops, sandbox, id, err) < 0 ||
+            ops_sandbox_recorded(ops, id, &box, err) < 0)
             return caller_blame(ops->caller, "sandbox_id", NULL, NULL);
         session_read(ops, &box, ret);
         if (box.deadline_ms > 0 && ret->session_ms > 0 &&
             box.deadline_ms < io_real_ms() + ret->session_ms - ret->session_ms / TOUCH_PARTS)
-            return touch(ops, sandbox, ret->session_ms, err);
+            return touch(ops, id, ret->session_ms, err);
         return 0;
     }
     if (!(entry = entry_of(ops, err)))

@@ -22,7 +22,7 @@ struct session {
 
 struct tools *tools_new(struct err *err);
 
-/* `sandbox` NULL: the default, made if need be. */
+/* `sandbox`: an id, or what ops_sandbox_resolve takes for one; NULL: the default, made if need be. */
 int session_find(struct ops *ops, const char *sandbox, struct session *ret, struct err *err);
 /* The default sandbox turned out to be gone: the next session_find makes another. */
 void session_forget(struct ops *ops, const struct session *session);
