@@ -197,7 +197,7 @@ void ops_box_close(struct ops *ops, struct link *link, int result, const struct 
 
 bool ops_metadata_marked(const char *text)
 {
-    return strstr(text, "\"cove.") != NULL;
+    return strstr(text, "\"cove.") || strchr(text, '\\'); /* which may hide one */
 }
 
 /* The user's own metadata: what is stored, without the notes, which go to ret->notes. */
