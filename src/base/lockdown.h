@@ -60,8 +60,8 @@ struct lockdown {
     bool no_tcp;           /* neither binds nor connects a TCP socket by itself (Linux 6.7) */
     bool alone;    /* sends no signals to others, nor to their abstract sockets (Linux 6.12) */
     bool any_file; /* Landlock says nothing about its files */
-    bool
-        any_call; /* a call without a row is allowed, but for the deadly ones and clone3: of a program that runs others */
+    /* a call without a row is allowed, but for the deadly ones and clone3: of a program that runs others */
+    bool any_call;
     const struct lockdown_rows *rows[LOCKDOWN_ROWS_MAX]; /* up to the first NULL */
 };
 

@@ -40,8 +40,8 @@ static const struct guest {
     const char *isolation;
     int (*start)(struct guest_start *start, struct err *err);
     uint32_t welcome_ms; /* a guest that does not answer by then has failed to start */
-    bool
-        machine; /* has a console, to which it writes as much as it likes; and a helper whose end is its own */
+    /* has a console, to which it writes as much as it likes; and a helper whose end is its own */
+    bool machine;
 } guests[] = {
     { "gvisor", guest_start_gvisor, 60000, false },
     { "vm", guest_start_vm, VM_START_MS, true },

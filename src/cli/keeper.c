@@ -39,6 +39,7 @@ static void put_json(struct json_out *json, const struct keeper_sandbox *s)
     json_out_text(json, "name", s->name[0] ? s->name : NULL);
     json_out_text(json, "template", s->template);
     json_out_text(json, "state", keeper_life_name(s->life));
+    json_out_text(json, "isolation", isolation_name(s->isolation));
     json_out_text(json, "tier", s->life != LIFE_PAUSED ? NULL : s->pid ? "memory" : "disk");
     json_out_bool(json, "root", s->flags & KEEPER_FLAG_ROOT);
     json_out_bool(json, "tied", s->flags & KEEPER_FLAG_TIED);
@@ -60,11 +61,13 @@ static void put_row(struct table *table, const struct keeper_sandbox *s)
                s->life == LIFE_PAUSED && !s->pid ? ", disk" : "");
     table_cell(table, "%d", s->pid);
     table_cell(table, "%s", report_size(text, sizeof text, s->limits.memory_bytes));
+    table_cell(table, "%s", isolation_name(s->isolation));
 }
 
 static void print(const struct keeper_sandbox *list, size_t count, enum listing_form form)
 {
-    static const char *const headings[] = { "ID", "NAME", "TEMPLATE", "STATE", ">PID", ">MEMORY" };
+    static const char *const headings[] = { "ID",   "NAME",    "TEMPLATE", "STATE",
+                                            ">PID", ">MEMORY", "ISOLATION" };
     struct listing l;
 
     listing_init(&l, form, ARRAY_LEN(headings), headings);

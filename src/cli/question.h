@@ -17,8 +17,8 @@
 struct question {
     const char *const *argv; /* argv[0] is searched in PATH */
     const char *input;       /* shorter than QUESTION_INPUT_MAX; NULL: none */
-    uid_t
-        uid; /* whom it runs as, with that user's groups and home, and little of our environment; our own: as we are */
+    /* whom it runs as, with that user's groups and home, and little of our environment; our own: as we are */
+    uid_t uid;
     uint64_t most_ms;
     char *out; /* gets the output, as text */
     size_t size;

@@ -96,8 +96,9 @@ static void print_ready(const struct keeper_hello *hello, const struct serve *se
     printf("cove is ready: %u of %u sandboxes, template '%s', state %s\n", hello->sandboxes,
            hello->sandboxes_max, hello->default_template, report_state());
     printf("isolation: %s\n", hello->isolation);
-    printf("try it in another terminal:  cove%s%s run -- python3 -c 'print(1+1)'\n",
-           is_default ? "" : " --state ", is_default ? "" : state);
+    printf("try it in another terminal:  cove%s%s %s\n", is_default ? "" : " --state ",
+           is_default ? "" : state,
+           serve->listen_fd >= 0 ? "run -- python3 -c 'print(1+1)'" : "ps --keeper");
     if (serve->listen_fd >= 0) {
         const char *scheme = serve->settings.tls_cert[0] && serve->tls_fd < 0 ? "https" : "http";
 

@@ -27,8 +27,8 @@ struct ignore {
         bool except;   /* it began with '!' */
     } * rows;
     size_t count;
-    bool
-        excepts; /* one of them is an exception: what is below an ignored directory may be wanted */
+    /* one of them is an exception: what is below an ignored directory may be wanted */
+    bool excepts;
 };
 
 #define IGNORE_ROWS_MAX 1000

@@ -37,8 +37,8 @@ struct plan_copy {
 
 struct plan {
     json_t *body; /* from, steps, stages */
-    json_t *
-        lines; /* the line of each step, in the order in which the engine counts: of the stages, then of the last one */
+    /* the line of each step, in the order in which the engine counts: of the stages, then of the last one */
+    json_t *lines;
     struct plan_copy *copies;
     size_t copy_count;
     json_t *unused; /* names of wish->args that no ARG declares */

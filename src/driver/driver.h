@@ -31,8 +31,8 @@ struct guest_kind;
 
 struct driver {
     uint32_t isolation; /* enum isolation: its name, and its number in the journal and in images */
-    uint32_t
-        start_ms; /* how long a start may take: a bound on hanging, not on being slow; 0: the keeper's own */
+    /* how long a start may take: a bound on hanging, not on being slow; 0: the keeper's own */
+    uint32_t start_ms;
 
     bool takes_files; /* begins on the files of an image of another driver that gives them */
     bool gives_files; /* its disks are layers that the host's kernel reads */

@@ -33,9 +33,9 @@ struct tree_inode {
     uint16_t uid, gid;
     uint32_t links;   /* nodes that name the inode */
     uint32_t subdirs; /* of a directory; of layout.c */
-    uint32_t
-        links_below; /* as many had it when the image was cut; of src/oci/cut.c, as is the next */
-    bool spread;     /* some of its names are written, so all are */
+    /* as many had it when the image was cut; of src/oci/cut.c, as is the next */
+    uint32_t links_below;
+    bool spread; /* some of its names are written, so all are */
     int64_t mtime;
     uint64_t size;
     char *target;          /* of a symbolic link */

@@ -55,8 +55,8 @@ struct images {
 struct image_meta {
     char magic[8];
     uint32_t size; /* of this struct: another layout, another size */
-    uint32_t
-        template_disks; /* of a virtual machine, as in the journal; others and the version before wrote 0 */
+    /* of a virtual machine, as in the journal; others and the version before wrote 0 */
+    uint32_t template_disks;
     struct keeper_image image;
     struct layers layers;
     struct volume_use volumes[VOLUMES_MAX];

@@ -49,8 +49,8 @@ struct sandbox {
     bool was_frozen;             /* before it was saved */
     /* destroyed while a worker was at it: gone when what that left is known, and cleared away */
     bool doomed;
-    uint64_t kill_since_ms,
-        kill_next_ms; /* kill.c: since when it is to be dead, when it is killed again; 0: it is not */
+    /* kill.c: since when it is to be dead, when it is killed again; 0: it is not */
+    uint64_t kill_since_ms, kill_next_ms;
     bool kill_told, remove_told; /* that it takes long, that it fails */
     struct keeper_image saved;   /* what became of it, for the request that waits */
     struct err failure;          /* why it could not start */

@@ -21,8 +21,8 @@ struct registry {
     struct reference reference;
     bool plain_http; /* http for the registry itself; of a loopback host always */
     bool inner;      /* login and redirects may lead to addresses that are not public */
-    bool
-        foreign; /* who names the registry may be anybody: the registry itself must be public, too */
+    /* who names the registry may be anybody: the registry itself must be public, too */
+    bool foreign;
     char hosts
         [1024]; /* registries, HOST[:PORT] with spaces or commas between, that may be at any address; http://HOST: without TLS */
     char mirror

@@ -244,8 +244,8 @@ struct store_sandbox {
     size_t volume_count;
     const char *hidden;  /* for store_sandbox_add: as store_hidden_set; NULL: none. Borrowed */
     uint64_t timeout_ms; /* that its create asked for */
-    uint64_t idle_pause_ms,
-        idle_disk_ms;         /* idle for so long: it is paused, moved to disk; 0: not */
+    /* idle for so long: it is paused, moved to disk; 0: not */
+    uint64_t idle_pause_ms, idle_disk_ms;
     bool auto_resume;         /* a request to it wakes it, whatever paused it */
     bool forgets;             /* a pause at its deadline keeps its files only */
     bool has_volumes;         /* when it is read: store_volume_uses_of has something to say */

@@ -50,8 +50,8 @@ struct agent {
     struct spare spare;
 
     size_t cpu_limited; /* cpu.c: commands with a limit of processor time that run */
-    uint64_t
-        past_us; /* cpu.c: of the time of reaped children, that of commands before their last */
+    /* cpu.c: of the time of reaped children, that of commands before their last */
+    uint64_t past_us;
 
     /* ops.c */
     pid_t workers[AGENT_WORKERS_MAX];

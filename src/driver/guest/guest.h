@@ -20,8 +20,8 @@ struct guest_kind {
     const char *disk; /* where the jail around the guest has the sandbox's disk */
     uint64_t beside;  /* a state is as large as the sandbox's memory and so much more, at most */
     bool from_file;   /* it is loaded from a file, not out of a pipe */
-    bool
-        answers; /* a loaded guest answers while its commands stand still, and changes nothing on its disk by that */
+    /* a loaded guest answers while its commands stand still, and changes nothing on its disk by that */
+    bool answers;
     /* The jail around it; the sandbox has the template that this is of, from then on. `done` closes what that opened. */
     int (*machine)(const struct keeper *keeper, struct sandbox *sandbox, int templates_fd,
                    struct machine *ret, struct err *err);

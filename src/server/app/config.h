@@ -15,8 +15,8 @@
 struct config {
     char state[256];
     char listen[128];
-    char
-        admin_group[64]; /* whose members may use <state>/cove.sock, besides root; "": no group's */
+    /* whose members may use <state>/cove.sock, besides root; "": no group's */
+    char admin_group[64];
     char domain[128];
     char public_domain[128]; /* what clients are told; may have a port */
     char tls_listen[128];    /* "": TLS, if at all, is on listen */
@@ -24,8 +24,8 @@ struct config {
     char policy[32];     /* the preset that tenants have */
     char isolation[16];  /* of a sandbox whose create says nothing */
     char e2b_policy[32]; /* and that of sandboxes made through E2B's dialect */
-    uint64_t user_requests,
-        user_window_ms; /* requests of one user of a tenant in a window; 0: no limit */
+    /* requests of one user of a tenant in a window; 0: no limit */
+    uint64_t user_requests, user_window_ms;
     /* percent of all processors that analyses of one tenant's commands may use */
     uint64_t policy_share;
     uint64_t threads;       /* requests at once */
@@ -38,8 +38,8 @@ struct config {
     uint64_t visitor_ms;    /* the same before an answer begins, for visitors without a token */
     uint64_t relay_most;    /* exchanges with the ports of one sandbox at once */
     uint64_t sandbox_timeout_ms, sandbox_timeout_most_ms; /* lifetime: default and greatest */
-    uint64_t pause_hot_bytes,
-        pause_disk_after_ms;              /* what stays in memory when it is paused, and how long */
+    /* what stays in memory when it is paused, and how long */
+    uint64_t pause_hot_bytes, pause_disk_after_ms;
     uint64_t idle_pause_ms, idle_disk_ms; /* of sandboxes that do not say; 0: never */
     uint64_t image_compress_after_ms;     /* since anybody used them; 0: never */
     uint64_t snapshot_days, paused_days;  /* images are kept; 0: for ever */

@@ -47,12 +47,12 @@ struct form_field {
     const char *name;
     enum form_type type;
     size_t at; /* offset of the value in what form_read fills */
-    uint64_t least,
-        most;         /* numbers; bytes of a text and items of an array, where most 0 is no bound */
+    /* numbers; bytes of a text and items of an array, where most 0 is no bound */
+    uint64_t least, most;
     const char *help; /* what the field means; NULL: another name of the row with the same place */
     bool needed;      /* refused if no row with this place was given */
-    const char *
-        fallback; /* value if none was given: a text as it is, others as JSON; NULL: the place stays as it is */
+    /* value if none was given: a text as it is, others as JSON; NULL: the place stays as it is */
+    const char *fallback;
     const char *const *choices; /* of a text; ends with NULL. NULL: any */
     const struct form *items;   /* fields of an object, or of an array's items; NULL: texts */
     const char *schema;         /* JSON object: what else its JSON Schema says, such as a pattern */
@@ -67,8 +67,8 @@ struct form {
     const char *help; /* of the object as a whole; NULL: none */
     /* Fields without a row are passed over: for dialects whose clients may know more than this server does. */
     bool open;
-    const struct form
-        *beside; /* more fields of the same object, which are taken out of it first; NULL: none */
+    /* more fields of the same object, which are taken out of it first; NULL: none */
+    const struct form *beside;
 };
 #define FORM_OF(table, ...)                                                                        \
     {                                                                                              \

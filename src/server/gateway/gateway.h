@@ -56,8 +56,8 @@ void gateway_counts(struct gateway *gateway, struct egress_counts *ret);
 
 struct gateway_state {
     bool up;
-    uint64_t
-        connects;     /* since coved started: 1, and one more each time that the gateway was lost */
+    /* since coved started: 1, and one more each time that the gateway was lost */
+    uint64_t connects;
     uint64_t ignored; /* messages of the gateway that were not taken */
 };
 void gateway_state(struct gateway *gateway, struct gateway_state *ret);

@@ -91,16 +91,16 @@ struct ops_create {
     const char *metadata;        /* JSON text of an object; NULL: {} */
     const char *notes;           /* of a dialect's own, never shown as metadata; NULL: none */
     const char *idempotency_key; /* NULL: none */
-    uint64_t
-        timeout_ms; /* 0: the configured default; OPS_NEVER_MS: no deadline, for the operator */
+    /* 0: the configured default; OPS_NEVER_MS: no deadline, for the operator */
+    uint64_t timeout_ms;
     const char *timeout_field; /* what the caller calls it, for refusals; NULL: "timeout" */
     enum on_timeout on_timeout;
     bool root;
     bool once;     /* for one command, never paused: its disk may be in memory */
     bool any_disk; /* of once: the caller said no size, so that of a disk in memory will do */
     const char *isolation; /* by name; NULL: the default, or with a snapshot the snapshot's */
-    const char
-        *wish; /* of a template that was built, by its label; NULL: none. Set by the operation */
+    /* of a template that was built, by its label; NULL: none. Set by the operation */
+    const char *wish;
     uint32_t chosen;        /* enum isolation. Likewise */
     bool fixed;             /* it is that of the processes in `image`. Likewise */
     bool e2b;               /* the setting e2b_policy counts for it */
@@ -320,8 +320,8 @@ struct ops_run {
     struct exec exec; /* exec.proc, exec.pid; exec.stream.fd to poll */
     char sandbox[ID_LEN + 1];
     struct ops_verdict verdict;
-    struct err
-        lost; /* what became of the sandbox that the connection ended with; kind 0: unknown */
+    /* what became of the sandbox that the connection ended with; kind 0: unknown */
+    struct err lost;
     const char *input; /* borrowed from ops_command */
     size_t input_len, input_done;
     bool feeding;

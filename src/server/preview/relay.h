@@ -15,8 +15,8 @@ struct relay_ask {
     const char *sandbox;
     uint16_t port;
     struct slice path; /* raw; the query is the request's */
-    const char *const
-        *drop; /* headers of the request that are not for the sandbox; in any case of letters */
+    /* headers of the request that are not for the sandbox; in any case of letters */
+    const char *const *drop;
     size_t drop_count;
     const char *host;       /* that the server inside sees; NULL: the client's */
     const char *drop_query; /* a key of the query that is not for the sandbox; NULL: none */

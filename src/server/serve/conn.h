@@ -40,10 +40,10 @@ struct conn {
     uint64_t since_ms; /* idle since, or the head began at */
     uint64_t queued_ms;
     bool head_begun;
-    short read_wants,
-        write_wants;       /* what the last read and write wait for: TLS may want the other one */
-    bool busy;             /* with a worker: only shutdown() may be called by others */
-    atomic_bool resumable; /* its answer can be asked for again from where it ended */
+    /* what the last read and write wait for: TLS may want the other one */
+    short read_wants, write_wants;
+    bool busy;                /* with a worker: only shutdown() may be called by others */
+    atomic_bool resumable;    /* its answer can be asked for again from where it ended */
     struct conn *prev, *next; /* of the waiter's list, of the queue, or of the list of busy ones */
 };
 

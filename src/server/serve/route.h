@@ -23,8 +23,8 @@ struct route {
     enum scope scope;
     uint64_t body_limit;
     route_handler *handler;
-    const struct form
-        *form; /* of a body that is a JSON object; NULL: it is something else, or there is none */
+    /* of a body that is a JSON object; NULL: it is something else, or there is none */
+    const struct form *form;
 };
 
 extern const struct route routes[];
