@@ -2,7 +2,7 @@
 #include "base/own.h"
 #include "cli/api/build.h"
 #include "cli/elsewhere.h"
-#include "cli/help.h"
+#include "cli/help/help.h"
 #include "cli/hints.h"
 #include "cli/keeper.h"
 #include "cli/report.h"

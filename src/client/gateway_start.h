@@ -3,7 +3,7 @@
  * Who starts the gateway listens, and hands the listening socket to every gateway that it starts: connections wait
  * there while one ended and the next has not begun.
  *
- * Callers: cli/gate.c for `cove up`, server/gateway/gateway_child.c and gateway/watch.c for a coved that runs alone; server/gateway/gateway.c
+ * Callers: cli/up/gate.c for `cove up`, server/gateway/gateway_child.c and gateway/watch.c for a coved that runs alone; server/gateway/gateway.c
  *          connects. */
 #ifndef COVE_CLIENT_GATEWAY_START_H
 #define COVE_CLIENT_GATEWAY_START_H

@@ -1,6 +1,6 @@
 /* local_socket.h - the unix sockets by which our programs reach each other: <directory>/<name>, of one user and root.
  *
- * Callers: gateway_start.c; cli/pulls.c listens and server/ops/ops_pull.c connects. */
+ * Callers: gateway_start.c; cli/up/pulls.c listens and server/ops/ops_pull.c connects. */
 #ifndef COVE_CLIENT_LOCAL_SOCKET_H
 #define COVE_CLIENT_LOCAL_SOCKET_H
 

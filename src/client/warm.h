@@ -1,7 +1,7 @@
 /* warm.h - a sandbox from a template that carries a memory image, where the image fits.
  *
  * Such a template is a template like any other, and an image of one of its sandboxes in which a command runs already
- * (cli/template_warm.c makes it). A caller that knows of the image gives it here with the create.
+ * (cli/template/template_warm.c makes it). A caller that knows of the image gives it here with the create.
  *
  * Callers: the command line, the API's operations. */
 #ifndef COVE_CLIENT_WARM_H

@@ -3,7 +3,7 @@
  * cove-import reads the image; this side opens files for it, by names of a fixed form, and believes nothing it says:
  * lines of the manifest go through the manifest's own parser.
  *
- * Callers: the template verb, cli/pulls.c. Needs root. */
+ * Callers: the template verb, cli/up/pulls.c. Needs root. */
 #ifndef COVE_TEMPLATE_IMAGE_IMPORT_H
 #define COVE_TEMPLATE_IMAGE_IMPORT_H
 

@@ -3,7 +3,7 @@
  * What cove-pull says of a file is not believed: cove-import compares each with its digest. Files have no names, and are gone with
  * their last descriptor.
  *
- * Callers: cli/pulls.c. Needs root. */
+ * Callers: cli/up/pulls.c. Needs root. */
 #ifndef COVE_TEMPLATE_IMAGE_PULL_H
 #define COVE_TEMPLATE_IMAGE_PULL_H
 

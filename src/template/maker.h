@@ -1,6 +1,6 @@
 /* maker.h - who has templates made: where cove-agent is, and who is told what happens meanwhile.
  *
- * Callers: fill one in (cli/template_maker.c) for template_build.h, template_host.h and template_store.h.
+ * Callers: fill one in (cli/template/template_maker.c) for template_build.h, template_host.h and template_store.h.
  * Never:   prints; each function is called by the thread that makes the template, and may be NULL. */
 #ifndef COVE_TEMPLATE_MAKER_H
 #define COVE_TEMPLATE_MAKER_H

@@ -20,7 +20,7 @@
 
 #define TAG     "cove.kernel."
 #define REMOVED "cove.removed."
-#define WARM    "cove.kernel.python.warm" /* as in cli/warm_ready.c */
+#define WARM    "cove.kernel.python.warm" /* as in cli/template/warm_ready.c */
 #define TAG_MAX 96
 #define PROGRAM "/opt/cove/kernels/kernel.py"
 #define CWD     "/home/user"

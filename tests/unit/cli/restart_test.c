@@ -1,4 +1,4 @@
-#include "cli/restart.h"
+#include "cli/up/restart.h"
 
 #include "check.h"
 

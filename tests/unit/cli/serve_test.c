@@ -1,4 +1,4 @@
-#include "cli/serve.h"
+#include "cli/up/serve.h"
 
 #include "base/own.h"
 #include "check.h"

@@ -1,4 +1,4 @@
-#include "cli/warm_ready.h"
+#include "cli/template/warm_ready.h"
 
 #include "base/own.h"
 #include "check.h"
