@@ -5961,7 +5961,7 @@ export interface operations {
             query?: {
                 /** @description of this tenant only */
                 tenant?: string;
-                /** @description of this sandbox only */
+                /** @description of this sandbox only: an id, or the name of one of the tenant; else of the operator's own */
                 sandbox?: string;
                 /** @description whole, or a kind with its dot: exec. */
                 action?: string;
