@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/own.h"
 #include "host.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -105,8 +106,10 @@ static void round_create_api(struct api *api)
 {
     char id[KEEPER_NAME_MAX];
     struct err err;
-    uint64_t begin = io_now_us();
+    uint64_t begin;
 
+    launch_settle();
+    begin = io_now_us();
     if (create(&api->caller, CREATE_BODY, id, &err) < 0)
         return note(api, &err);
     series_add(&api->create, io_now_us() - begin);
@@ -122,6 +125,7 @@ static void round_create_keeper(struct api *api)
     uint64_t begin;
 
     limits_default(&limits);
+    launch_settle();
     begin = io_now_us();
     if (lane_create(&api->lane, &limits, &sandbox, &err) < 0)
         return note(api, &err);

@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "base/own.h"
+#include "launch.h"
 #include "report.h"
 #include "series.h"
 
@@ -47,8 +48,10 @@ static int measure(struct growth *g, enum moment moment, unsigned rounds, struct
 {
     for (unsigned i = 0; i < rounds; i++) {
         struct keeper_sandbox made;
-        uint64_t begin = io_now_us(), ready;
+        uint64_t begin, ready;
 
+        launch_settle();
+        begin = io_now_us();
         if (lane_create(&g->lane, &g->limits, &made, err) < 0)
             return -1;
         ready = io_now_us();
