@@ -354,7 +354,7 @@ static int fds_of(const struct world *w)
     return count;
 }
 
-/* Of which some are those of a spare child: its death, what it says, what it is told. */
+/* Without the three descriptors of a spare child: its pidfd, its control socket, its ready pipe. */
 static int fds_at_rest(const struct world *w, int loops)
 {
     pid_t pid;
